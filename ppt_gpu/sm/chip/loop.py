@@ -17,7 +17,7 @@ from ppt_gpu.common.bits import int64, prefetch
 from ppt_gpu.common.compiled import called, entry
 from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
-from ppt_gpu.sm.chip.lsu import issue_later, operation, passes_unit, serve_queue
+from ppt_gpu.sm.chip.lsu import issue_later, operation, pass_settled, passes_unit, serve_queue
 from ppt_gpu.sm.chip.requests import settle
 from ppt_gpu.sm.chip.round import END
 from ppt_gpu.sm.loop import memory as c
@@ -142,10 +142,7 @@ def _open_window(sm: Sm, last: int, total: int, now: int) -> None:
             op = operation(mem, ring, number)
             if mem[op + q.O_STATE] == q.ANNOUNCED:
                 _tell(sm, number, op, now)
-        settled = mem[q.OP_SETTLED + ring]
-        while settled < mem[q.OP_FIRST + ring] and mem[operation(mem, ring, settled) + q.O_STATE] == 0:
-            settled += 1
-        mem[q.OP_SETTLED + ring] = settled
+        pass_settled(mem, ring)
     if mem[q.QUEUE_BLOCKED] != 0:
         place = mem[mem[c.QUEUE] + mem[c.QUEUE_HEAD]]
         if place >= NEVER:

@@ -131,6 +131,15 @@ def operation(mem: Words, ring: int, number: int) -> int:
     return mem[q.OPS + ring] + ((number & mem[q.OP_MASK + ring]) << q.OP_SHIFT)
 
 
+@merged
+def pass_settled(mem: Words, ring: int) -> None:
+    """The first operations of a ring of which nobody waits for the result any more are done with."""
+    settled = mem[q.OP_SETTLED + ring]
+    while settled < mem[q.OP_FIRST + ring] and mem[operation(mem, ring, settled) + q.O_STATE] == 0:
+        settled += 1
+    mem[q.OP_SETTLED + ring] = settled
+
+
 @called
 def serve_queue(mem: Words, tx: Words) -> None:
     """Serve operations in order, as far as the window goes: of the load/store unit, and of the copy engine."""

@@ -17,7 +17,7 @@ from ppt_gpu.common.compiled import called, entry, merged, popcount
 from ppt_gpu.common.records import Words
 from ppt_gpu.sm.chip import memory as q
 from ppt_gpu.sm.chip import staged_l1_state as s
-from ppt_gpu.sm.chip.lsu import operation, passes_unit, posted, put, serve_queue
+from ppt_gpu.sm.chip.lsu import operation, pass_settled, passes_unit, posted, put, serve_queue
 from ppt_gpu.sm.chip.machine import ATOMIC, READ, STORE, Chip
 from ppt_gpu.sm.chip.memory import ChipArrays
 from ppt_gpu.sm.chip.requests import ask, flits, settle
@@ -124,10 +124,7 @@ def _open_window(sm: StagedSm, cycle: int) -> None:
                 mem[op + q.O_STATE] = 0
                 began = mem[op + q.O_ISSUED] + sm.to_unit
                 announce(sm, mem[op + q.O_ME], mem[op + q.O_EVENT], began, max(mem[op + q.O_DONE], began), cycle)
-        settled = mem[q.OP_SETTLED + ring]
-        while settled < mem[q.OP_FIRST + ring] and mem[operation(mem, ring, settled) + q.O_STATE] == 0:
-            settled += 1
-        mem[q.OP_SETTLED + ring] = settled
+        pass_settled(mem, ring)
 
 
 @merged
